@@ -96,8 +96,6 @@ def main() -> None:
     rows = [row for name, (alone, together) in measured.items() for row in _rows(name, alone, together, pages)]
     columns = ["stack, pages", "ms/step", "p95", "ms/reset", "p95", "steps/s, one", "steps/s, all cores", "MB/context"]
     recording.table(f"Browser steps on {cores} cores", [*columns, "steps", "errors"], rows)
-    for line in _verdicts(measured):
-        recording.note(line)
     recording.write({
         "cores_used": cores,
         "pages": [page.name for page in pages],

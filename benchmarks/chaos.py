@@ -188,7 +188,6 @@ def main() -> None:
         f"The disturbed run learns as well, its interval not below the control's: {met(not worse)}",
         f"No process is left behind: {orphans} are: {met(not orphans)}",
     ]
-    recording.note("\n".join(verdicts))
     recording.write({
         "by_fault": rows, "blows": [asdict(blow) for blow in chaos.blows], "starts": chaos.starts, "seconds": seconds,
         "orphans": orphans, "success": success, "verdicts": verdicts,

@@ -94,8 +94,6 @@ def main() -> None:
     verdicts = [_verdict(name, found, len(episodes)) for name, found in measures.items()]
     nothing = "Without pages there is nothing to compress (control)"
     verdicts.append(f"{nothing}: {_ratio(control)}: {met(control['low'] == control['high'] == 1)}")
-    for verdict in verdicts:
-        recording.note(verdict)
     numbers = {"episodes": len(episodes), "measures": measures, "control": control, "by_step": by_step}
     recording.write({**numbers, "verdicts": verdicts})
 

@@ -72,7 +72,6 @@ def main() -> None:
         f"The potential of one state takes {whole:.2f} ms in the median with 8 bits and one thread ({others}); target "
         f"under {GOAL_MS:g} ms {'met' if whole < GOAL_MS else 'missed'}"
     )
-    recording.note(verdict)
     recording.write({
         "states": len(prompts),
         "prompt_tokens": {"p50": float(np.median(lengths)), "p95": float(np.quantile(lengths, 0.95))},

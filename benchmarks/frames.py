@@ -68,8 +68,6 @@ def main() -> None:
         f"{still[OURS]:.0f}; where frames are drawn {moving[DRAWN]:.0f} and {still[DRAWN]:.0f}, by the control "
         f"{moving[CONTROL]:.0f} and {still[CONTROL]:.0f}; target at most what drawing takes {met(quick)}",
     ]
-    for line in verdicts:
-        recording.note(line)
     recording.write(
         {"rounds": options.rounds, "truths": truths, "right": right, "milliseconds": took, "verdicts": verdicts}
     )

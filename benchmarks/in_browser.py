@@ -63,8 +63,6 @@ def main() -> None:
         ],
     )  # fmt: skip
     verdicts = [_verdict(row) for row in rows]
-    for verdict in verdicts:
-        recording.note(verdict)
     recording.write({"study": options.study, "seed": seed, "split": split, "arms": rows, "verdicts": verdicts})
 
 

@@ -60,8 +60,6 @@ def main() -> None:
          for row in rows],
     )  # fmt: skip
     verdicts = _verdicts(rows)
-    for verdict in verdicts:
-        recording.note(verdict)
     recording.write({"rounds": options.rounds, "kept_prompts": KEPT, "cells": rows, "verdicts": verdicts})
 
 

@@ -105,7 +105,6 @@ def main() -> None:
         f"A kill loses no episode and changes none: {len(harmed)} of {len(rows)} kills did: {met(not harmed)}",
         f"No process outlives the disturbed run: {orphans} did: {met(not orphans)}",
     ]
-    recording.note("\n".join(verdicts))
     numbers = {"kills": rows, "orphans": orphans, "episodes": len(RecordedRun(out).buffer), "verdicts": verdicts}
     recording.write(numbers)
     sys.exit(1 if harmed or orphans else 0)

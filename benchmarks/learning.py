@@ -68,7 +68,6 @@ def main() -> None:
     }
     _show(recording, numbers, splits)
     verdicts = _verdicts(numbers["differences"], splits[0])
-    recording.note("\n".join(verdicts))
     recording.write(numbers | {"verdicts": verdicts})
     sys.exit(1 if failures else 0)
 

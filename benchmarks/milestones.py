@@ -86,7 +86,6 @@ def main() -> None:
     show_validity(recording.console, found)
     show_calibration(recording.console, by_part[0])
     verdicts = [_verdict(by_part[0])]
-    recording.note(verdicts[0])
     recording.write(
         {
             "run_commit": read_header(options.run)["versions"].get("commit"),

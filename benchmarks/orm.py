@@ -37,8 +37,6 @@ def main() -> None:
     verdicts = _verdicts(reports)
     columns = ["model", "AUC", "from", "to", "accuracy", "calibration error", "kappa", "episodes"]
     recording.table("Held-out templates", columns, [_row(name, report) for name, report in reports.items()])
-    for verdict in verdicts:
-        recording.note(verdict)
     numbers: Numbers = {
         "options": {"updates": options.updates, "learning_rate": options.learning_rate, "batch": options.batch},
         "reports": {name: asdict(report) for name, report in reports.items()},

@@ -48,8 +48,6 @@ def main() -> None:
     recording.table("Success by the rules, points", ["pair", "difference", "from", "to", "p"], rows)
     agreed = {source: _agreement(found) for source, found in runs.items() if source != RULES}
     verdicts = _verdicts(compared, gains)
-    for verdict in verdicts:
-        recording.note(verdict)
     recording.write(
         {
             "levels": levels,

@@ -108,8 +108,6 @@ def main() -> None:
     for name, why in missing.items():
         recording.note(f"{name} left out: {why}")
     verdicts = _verdicts(found)
-    for line in verdicts:
-        recording.note(line)
     recording.write({
         "applications": {name: _numbers(one) for name, one in found.items()},
         "left_out": missing,

@@ -67,7 +67,12 @@ class Recording:
         self.console.print(Text(text))
 
     def write(self, numbers: dict[str, Any]) -> Path:
-        """Write ``NAME.json`` and say where it is; numbers that JSON cannot hold become null."""
+        """Print the ``verdicts`` among the numbers, write ``NAME.json`` and say where it is.
+
+        Numbers that JSON cannot hold become null.
+        """
+        for verdict in numbers.get("verdicts", ()):
+            self.note(verdict)
         found = versions()
         content = {
             "schema": SCHEMA,

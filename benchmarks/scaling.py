@@ -49,8 +49,6 @@ def main() -> None:
         name: gain_and_control(curve, options.factor, policies.recorded(name, split)) for name, curve in curves.items()
     }
     verdicts = [line for name, row in rows.items() for line in _verdicts(name, row, options.factor)]
-    for verdict in verdicts:
-        recording.note(verdict)
     told = {
         name: {**row, "curve": {f"{share:g}": at for share, at in levels[name].items()}} for name, row in rows.items()
     }

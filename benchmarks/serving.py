@@ -92,7 +92,7 @@ def main() -> None:
         arms = {name: stack.enter_context(_served(name, options)) for name in ARMS[:2]}
         arms["torch again"] = arms["torch"]
         numbers, agreement = asyncio.run(_asked(arms, options))
-    _tell(recording, numbers, agreement)
+    _tell(recording, numbers)
     recording.write({"rounds": options.rounds, "cells": numbers, "agreement": agreement,
                      "verdicts": _verdicts(numbers, agreement)})  # fmt: skip
 
@@ -193,7 +193,7 @@ def _verdicts(numbers: list[dict[str, Any]], agreement: dict[str, float]) -> lis
     return verdicts
 
 
-def _tell(recording: Recording, numbers: list[dict[str, Any]], agreement: dict[str, float]) -> None:
+def _tell(recording: Recording, numbers: list[dict[str, Any]]) -> None:
     columns = ["prompts, requests at once", "torch tok/s", "vLLM tok/s", "ratio", "torch tok/CPU s", "vLLM tok/CPU s",
                "torch p50, p95 s", "vLLM p50, p95 s"]  # fmt: skip
     rows = [
@@ -203,8 +203,6 @@ def _tell(recording: Recording, numbers: list[dict[str, Any]], agreement: dict[s
         for cell in numbers
     ]  # fmt: skip
     recording.table("New tokens a second, medians over rounds", columns, rows)
-    for verdict in _verdicts(numbers, agreement):
-        recording.note(verdict)
 
 
 def _prompts(generator: np.random.Generator, count: int, shared: int) -> list[tuple[int, ...]]:

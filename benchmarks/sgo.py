@@ -53,8 +53,6 @@ def main() -> None:
         rows = [[name, *_difference_cells(found)] for name, found in compared[split].items()]
         recording.table(title, ["pair", "difference", "from", "to", "McNemar p", "verdict"], rows)
     verdicts = [line for split in options.splits for line in _verdicts(split, played[split], compared[split])]
-    for verdict in verdicts:
-        recording.note(verdict)
     numbers = {
         "environment": options.environment,
         "overrides": options.set,

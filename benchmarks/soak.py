@@ -61,7 +61,6 @@ def main() -> None:
                     ["kind", "processes", "at the end", "memory", "at the end"], rows)  # fmt: skip
     said = f"{lost} are lost, {wrong} judged 0"
     verdict = f"All {options.episodes} episodes of experts succeed: {said}: {met(not lost and not wrong)}"
-    recording.note(verdict)
     played = {"episodes": options.episodes, "batch": options.batch, "lost": lost, "wrong": wrong}
     recording.write({**played, "held": held, "verdicts": [verdict]})
     sys.exit(1 if lost or wrong else 0)

@@ -62,8 +62,6 @@ def main() -> None:
     rows.append(["all", steps, stale, percent(stale / steps)])
     recording.table(f"Observations that differ {options.wait:g} s later", ["site", "steps", "stale", "%"], rows)
     verdicts = _verdicts(stale, steps)
-    for line in verdicts:
-        recording.note(line)
     recording.write({
         "wait_s": options.wait,
         "steps": dict(counted.steps),

@@ -39,9 +39,9 @@ def main(arguments: Sequence[str] | None = None, studies: Path = STUDIES) -> Non
     except RunError as error:
         sys.exit(str(error))
     runs, results = conducted.runs, conducted.results
-    verdicts = verdicts_of(study.design, runs, results)
-    _show(recording, results, verdicts)
+    _show(recording, results)
     numbers = {name: value for name, value in asdict(results).items() if name != "name"}
+    verdicts = verdicts_of(study.design, runs, results)
     recording.write({**numbers, "seconds_of_arms": seconds_of(runs), "verdicts": verdicts})
 
 
@@ -76,7 +76,7 @@ def seconds_of(runs: StudyRuns) -> Mapping[str, Mapping[int, float | None]]:
     return {arm: {seed: record.seconds for seed, record in found.items()} for arm, found in runs.arms.items()}
 
 
-def _show(recording: Recording, results: StudyResults, verdicts: list[str]) -> None:
+def _show(recording: Recording, results: StudyResults) -> None:
     for table in results.tables:
         rows = [
             [arm, *map(percent, (one.mean.value, one.mean.low, one.mean.high)), one.tasks, len(one.by_seed)]
@@ -93,8 +93,6 @@ def _show(recording: Recording, results: StudyResults, verdicts: list[str]) -> N
         ["number", "arm", "value"],
         [[name, arm, value] for name, arms in numbers.items() for arm, value in arms.items()],
     )
-    for verdict in verdicts:
-        recording.note(verdict)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -49,8 +49,6 @@ def main() -> None:
             ],
         )  # fmt: skip
         verdicts += [line for name, row in of_split.items() if name != START for line in _verdicts(split, name, row)]
-    for verdict in verdicts:
-        recording.note(verdict)
     recording.write({"study": options.study, "splits": rows, "verdicts": verdicts})
 
 
