@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from environments.browser import owned_processes
-from environments.browser.owned_processes import MarkedProcess, kill, marked_processes, orphans, process_mark
+from environments.browser.owned_processes import (
+    MarkedProcess,
+    kill,
+    kill_owned,
+    marked_processes,
+    orphans,
+    process_mark,
+)
 from environments.browser.process import BrowserProcess
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
@@ -25,10 +32,21 @@ from environments.browser.owned_processes import mark_children, start_guard
 owned_processes.MARK = sys.argv[2]
 mark = mark_children()
 guard = start_guard(mark, 60) if sys.argv[1] == "guarded" else None
-child = subprocess.Popen(["setsid", "sleep", "1000"], start_new_session=True)
+child = subprocess.Popen(["sleep", "1000"], start_new_session=True)
 print(mark, flush=True)
 sys.stdin.read()
 """
+
+RELAY = """
+import os, time
+ends = time.monotonic() + 60
+print("running", flush=True)
+while time.monotonic() < ends:
+    if os.fork():
+        os._exit(0)
+    time.sleep(0.002)
+"""
+"""Runs on in a new process each time, as what is being started does; on a busy machine for longer than it sleeps."""
 
 
 def start_owner(kind: str) -> tuple[subprocess.Popen[str], str]:
@@ -89,6 +107,19 @@ def test_orphans_are_those_whose_owner_is_gone(unguarded: tuple[subprocess.Popen
     assert wait_for(mark, 0) == []
 
 
+def test_what_runs_on_in_a_new_process_is_found_at_every_look_and_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owned_processes, "MARK", "WAYMARK_RELAY_OWNER")
+    mark = "1:1"
+    variables = {**os.environ, owned_processes.MARK: mark}
+    with subprocess.Popen([sys.executable, "-c", RELAY], env=variables, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline()
+        found = [bool(marked_processes(mark)) for _ in range(200)]
+        kill_owned(mark, 30)
+    assert all(found), f"{found.count(False)} of {len(found)} looks missed it"
+    assert marked_processes(mark) == []
+
+
 @pytest.mark.browser
 async def test_no_secret_of_the_worker_is_in_the_environment_of_what_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = {"RAY_AUTH_TOKEN": "s3cret", "SHOPPING_PASSWORD": "s3cret", "HTTPS_PROXY": "http://me:s3cret@proxy"}
@@ -123,6 +154,12 @@ def _read(path: Path) -> bytes:
         return b""
 
 
+def test_without_proc_nothing_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(owned_processes, "_PROC", tmp_path / "proc")
+    assert owned_processes.all_marked() == []
+    assert process_mark(os.getpid()) is None
+
+
 def test_a_reused_process_id_is_not_taken_for_the_owner() -> None:
     mine = process_mark(os.getpid())
     assert mine is not None
@@ -139,5 +176,5 @@ def wait_for(mark: str, count: int) -> list[MarkedProcess]:
 
 def _end(owner: subprocess.Popen[str], mark: str) -> None:
     owner.kill()
-    owner.communicate()
-    kill(marked_processes(mark))
+    kill_owned(mark, 10)
+    owner.communicate(timeout=10)

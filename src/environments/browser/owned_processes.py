@@ -23,6 +23,10 @@ MARK = "WAYMARK_BROWSER_OWNER"
 """Environment variable that children inherit: ``pid:start time in ticks`` of the worker that owns them."""
 
 _PROC = Path("/proc")
+_LOOKS = 100
+"""How often at most what has come since the last look is looked at, where processes start without end."""
+_LOOK_AGAIN_S = 0.05
+"""Until then a process that was forked runs its own program, and one that was killed is gone."""
 _SOURCES = Path(__file__).resolve().parents[2]
 
 
@@ -64,19 +68,31 @@ def unmark_children() -> None:
 
 
 def all_marked() -> list[MarkedProcess]:
-    """Return the living marked processes on this machine, whoever owns them."""
-    found = []
-    prefix = f"{MARK}=".encode()
-    for folder in _PROC.glob("[0-9]*"):
-        try:
-            variables = (folder / "environ").read_bytes().split(b"\0")
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        except OSError:  # it ended meanwhile, or belongs to somebody else
-            continue
-        value = next((v[len(prefix) :].decode(errors="replace") for v in variables if v.startswith(prefix)), None)
-        if value:
-            found.append(MarkedProcess(int(folder.name), value, command))
+    """Return the living marked processes on this machine, whoever owns them.
+
+    One that goes on in a new process while they are looked through is found as the new one: what has come meanwhile is
+    looked at too.
+    """
+    found: list[MarkedProcess] = []
+    seen: set[int] = set()
+    for _ in range(_LOOKS):
+        new = {int(folder.name) for folder in _PROC.glob("[0-9]*")} - seen
+        if not new:
+            break
+        seen |= new
+        found += [process for pid in sorted(new) if (process := _marked(pid)) is not None]
     return found
+
+
+def _marked(pid: int) -> MarkedProcess | None:
+    folder, prefix = _PROC / str(pid), f"{MARK}=".encode()
+    try:
+        variables = (folder / "environ").read_bytes().split(b"\0")
+        command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:  # it ended meanwhile, or belongs to somebody else
+        return None
+    owner = next((v[len(prefix) :].decode(errors="replace") for v in variables if v.startswith(prefix)), None)
+    return MarkedProcess(pid, owner, command) if owner else None
 
 
 def marked_processes(owner: str) -> list[MarkedProcess]:
@@ -102,10 +118,17 @@ def kill(processes: list[MarkedProcess]) -> int:
 
 
 def kill_owned(owner: str, deadline_s: float) -> None:
-    """Kill everything that carries this owner's mark, until nothing is left or the deadline passes."""
-    ends = time.monotonic() + deadline_s
-    while kill(marked_processes(owner)) and time.monotonic() < ends:
-        time.sleep(0.05)
+    """Kill everything that carries this owner's mark, until nothing is left or the deadline passes.
+
+    Nothing is left where two looks in a row find nothing: a process that has been forked and does not run its own
+    program yet carries no mark.
+    """
+    ends, empty = time.monotonic() + deadline_s, 0
+    while empty < 2 and time.monotonic() < ends:
+        found = marked_processes(owner)
+        empty = 0 if found else empty + 1
+        kill(found)
+        time.sleep(_LOOK_AGAIN_S)
 
 
 def start_guard(owner: str, timeout_s: float) -> IO[bytes]:
