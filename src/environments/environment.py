@@ -47,6 +47,7 @@ class Environment(Protocol):
     async def evaluate(self, answer: str | None, deadline: Deadline | None = None) -> Verdict | OpenVerdict:
         """Judge the episode; ``answer`` is the exit message, None when the agent never exited.
 
+        It is also asked where the task seems to be at fault: a state that is gone is raised before the task is blamed.
         What the judge of its host leaves open is returned as it is: whoever asked settles it, when the environment may
         be playing the next episode already.
         """

@@ -24,7 +24,7 @@ from records import failure_codes as codes
 from records.deadline import Deadline
 from records.environment import Action, Element, Observation, Verdict
 from records.episodes import FinalState, Source, Step, Task, Termination, Trajectory
-from records.failures import EpisodeFailed, Failure
+from records.failures import EpisodeFailed, Failure, FailureKind
 from rollout_workers.agent import Agent, Decision, DecisionWriter, Turn
 from rollout_workers.settings import RolloutSettings
 from rollout_workers.spec import EpisodeSpec
@@ -177,6 +177,10 @@ class _Episode:
                 if index == 0:
                     raise EpisodeFailed(Failure(codes.PROMPT_TOO_LONG, str(error))) from error
                 break  # the agent's own actions used up its context: it ends here and is judged
+            except EpisodeFailed as error:
+                if error.failure.kind is FailureKind.TASK:
+                    await self._require_world()
+                raise
             policy_s = time.perf_counter() - asked
             action, parse_error = decision.read()
             element = _target(action, observation)
@@ -243,6 +247,14 @@ class _Episode:
             self.outcome, self.evidence = verdict.outcome, _lines(verdict)
         else:
             self.undecided = Undecided(verdict, limit)
+
+    async def _require_world(self) -> None:
+        """Raise what is wrong with the environment: a demonstrator is also lost where the site behind its page is gone.
+
+        A verdict is given on a state that is there, or not at all; this one is not used.
+        """
+        limit = self._judge_deadline("whether the task's state is there")
+        await limit.run(self.env.evaluate(None, limit))
 
     async def _screenshot(self, index: int) -> str | None:
         if not self.spec.screenshots or self.save_screenshot is None:

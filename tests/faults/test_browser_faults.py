@@ -92,7 +92,7 @@ def play(
         result = books.play(specs)
     books.say(row)
     assert books.left_behind() == []
-    assert result.counts["completed"] == len(specs)
+    assert result.counts["completed"] == len(specs), result.failures
     assert set(outcomes(config.shard_dir, result)) == {1.0}
     assert all(code.startswith("infra/") for code in result.incidents), result.incidents
     assert result.worker_losses == 0

@@ -430,14 +430,14 @@ async def test_screenshots_are_kept_on_demand_only() -> None:
     assert saved == [("e1", 0, b"png"), ("e1", 1, b"png")]
 
 
-async def demonstrated(intents: list[Intent]) -> Trajectory:
+async def demonstrated(intents: list[Intent], env: Environment | None = None) -> Trajectory:
     def expert() -> Generator[Intent, Observation, None]:
         for intent in intents:
             _ = yield intent
 
     spec = replace(SPEC, source=Source.DEMONSTRATION)
     agent = ScriptedAgent(expert(), PlainFormat(), CharacterTokenizer(), spec)  # type: ignore[arg-type]
-    return (await play(TwoPages(), agent, spec, SETTINGS)).trajectory
+    return (await play(env or TwoPages(), agent, spec, SETTINGS)).trajectory
 
 
 async def test_a_demonstration_records_the_tokens_that_cloning_trains_on() -> None:
@@ -459,6 +459,13 @@ async def test_a_demonstrator_that_is_lost_is_the_tasks_failure(intents: list[In
     assert trajectory.outcome is None
     assert trajectory.failure is not None
     assert (trajectory.failure.kind, trajectory.failure.code.name) == (FailureKind.TASK, code)
+
+
+@pytest.mark.parametrize("intents", [[Intent("click", "Sofa")], [Intent("click", "Lamp")]])
+async def test_a_demonstrator_is_not_blamed_for_a_site_that_is_gone(intents: list[Intent]) -> None:
+    gone = EpisodeFailed(Failure(codes.SITE_SESSION_LOST, "the sites' server was restarted"))
+    trajectory = await demonstrated(intents, TwoPages(verdict_error=gone))
+    assert trajectory.failure == gone.failure
 
 
 async def test_an_expert_solves_a_real_task_and_leaves_what_cloning_needs(tmp_path: Path) -> None:
