@@ -26,7 +26,7 @@ from analysis.references import References
 from analysis.routes import Route
 from analysis.settings import AnalysisSettings
 from benchmarks.failing_agents import CAUSES, Cause, ScriptedFailure, Situation, Unsuitable, solves
-from benchmarks.recording import Recording, option_parser, percent
+from benchmarks.recording import Recording, met, option_parser, percent
 from environments.browserless.environment import BrowserlessEnvironment
 from records.episodes import Source, Task, Trajectory
 from rollout_workers.episode import play
@@ -189,9 +189,9 @@ def _verdicts(halves: dict[str, dict[str, Any]]) -> list[str]:
         checks = {f"agreement of at least {100 * GOAL:.0f} %": (numbers["agreement"]["value"], GOAL)}
         checks |= {f"all of {mode.value} found": (numbers["by_mode"][mode.value]["value"], 1.0) for mode in CERTAIN}
         for goal, (value, least) in checks.items():
-            verdicts.append(f"{half}: {goal}: {'met' if value >= least else 'missed'} ({percent(value)} %)")
+            verdicts.append(f"{half}: {goal}: {met(value >= least)} ({percent(value)} %)")
         control = numbers["control_labels_dealt_anew"]["value"]
-        failed = "met" if control < GOAL / 2 else "missed"
+        failed = met(control < GOAL / 2)
         verdicts.append(f"{half}: labels dealt anew do not agree: {failed} ({percent(control)} %)")
     return verdicts
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from cluster.critic_export import export_critic, recorded_prompts
 from cluster.run_folder.layout import RunFolders
 from learner.critic_export import PlainCritic, load_critic
@@ -70,7 +70,7 @@ def main() -> None:
     others = ", ".join(f"{arm} {of['p50_ms']:.2f}" for arm, of in times[1].items() if arm != EIGHT)
     verdict = (
         f"The potential of one state takes {whole:.2f} ms in the median with 8 bits and one thread ({others}); target "
-        f"under {GOAL_MS:g} ms {'met' if whole < GOAL_MS else 'missed'}"
+        f"under {GOAL_MS:g} ms {met(whole < GOAL_MS)}"
     )
     recording.write({
         "states": len(prompts),

@@ -26,7 +26,7 @@ from analysis.intervals import student95
 from benchmarks.critic_quality import value_quality
 from benchmarks.learner_at_size import SHAPES, alone, run_at_size
 from benchmarks.plain_learner import Numbers, PlainLearner
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from benchmarks.runs import FOLDER, LAPTOP, RecordedRun, train
 from learner.dataset import decisions, with_verdict
 from learner.matmul_rate import matmul_rate
@@ -230,11 +230,11 @@ def _verdicts(numbers: dict[str, Any], share: float) -> list[str]:
     verdicts = [
         f"The learner ({best}) does a phase {ratio['median']:.2f} times [{ratio['lowest']:.2f}, {ratio['highest']:.2f}]"
         f" as fast as a plain loop by CPU, {ratio['by wall']:.2f} by the clock (the plain loop against itself: "
-        f"{control['median']:.2f}); target {TARGET} {'met' if ratio['median'] >= TARGET else 'missed'}"
+        f"{control['median']:.2f}); target {TARGET} {met(ratio['median'] >= TARGET)}"
     ]
     verdicts.append(
         f"A phase in float32 reaches {share:.0%} of the rate of plain matrix products, where waymark check counts "
-        f"{ACHIEVED:.0%}; target within a third of it {'met' if abs(share / ACHIEVED - 1) <= 1 / 3 else 'missed'}"
+        f"{ACHIEVED:.0%}; target within a third of it {met(abs(share / ACHIEVED - 1) <= 1 / 3)}"
     )
     gap = max(
         numbers[name]["largest relative difference"]
@@ -242,7 +242,7 @@ def _verdicts(numbers: dict[str, Any], share: float) -> list[str]:
     )
     verdicts.append(
         f"Losses, gradient norms and scores of the float32 arms differ by {gap:.1e} of their size at most; target "
-        f"{SAME:g} {'met' if gap <= SAME else 'missed'}"
+        f"{SAME:g} {met(gap <= SAME)}"
     )
     return verdicts
 
@@ -256,7 +256,7 @@ def _verdicts_of_learning(learning: dict[str, Any]) -> list[str]:
             verdicts.append(
                 f"{measure}, {arm}: {gap['mean']:+.3f} [{gap['low']:+.3f}, {gap['high']:+.3f}] against float32 and "
                 f"shuffled steps (a twentieth of the rate: {control['mean']:+.3f} [{control['low']:+.3f}, "
-                f"{control['high']:+.3f}]); target no lower than -{WORSE} {'met' if gap['low'] >= -WORSE else 'missed'}"
+                f"{control['high']:+.3f}]); target no lower than -{WORSE} {met(gap['low'] >= -WORSE)}"
             )
     return verdicts
 

@@ -25,7 +25,7 @@ from unittest.mock import patch
 import numpy as np
 import psutil
 
-from benchmarks.recording import Recording, option_parser
+from benchmarks.recording import Recording, met, option_parser
 from plugs.registry import load
 from policy.backend import Serving, backend_of
 from policy.client import Completion, PolicyClient, Sampling
@@ -179,16 +179,15 @@ def _verdicts(numbers: list[dict[str, Any]], agreement: dict[str, float]) -> lis
         if cell["concurrency"] > DEFAULT_CONCURRENCY:
             continue
         ratio, control = cell["torch / vllm"], cell["torch / torch again"]
-        met = "met" if ratio["median"] >= 1 else "missed"
         verdicts.append(
             f"At {cell['concurrency']} requests, {cell['prompts']}: the torch engine gives {ratio['median']:.2f} times "
             f"vLLM's tokens a second [{ratio['lowest']:.2f}, {ratio['highest']:.2f}] over the rounds (itself: "
-            f"{control['median']:.2f} [{control['lowest']:.2f}, {control['highest']:.2f}]); target 1 {met}"
+            f"{control['median']:.2f} [{control['lowest']:.2f}, {control['highest']:.2f}]); target 1 "
+            f"{met(ratio['median'] >= 1)}"
         )
-    met = "met" if agreement["largest"] <= AGREEMENT else "missed"
     verdicts.append(
         f"Log-probabilities of {agreement['tokens']:.0f} sampled tokens differ by {agreement['largest']:.1e} nats at "
-        f"most ({agreement['mean']:.1e} on average); target {AGREEMENT:g} {met}"
+        f"most ({agreement['mean']:.1e} on average); target {AGREEMENT:g} {met(agreement['largest'] <= AGREEMENT)}"
     )
     return verdicts
 
